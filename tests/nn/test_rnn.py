@@ -90,3 +90,15 @@ def test_gradients_of_the_gradients_of_an_lstm():
         results.append([item.double() for item in torch.autograd.grad(slope.pow(2).sum(), [x, *layer.parameters()])])
     for single, double in zip(*results):
         torch.testing.assert_close(single, double, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("place, shape", [(0, (8, 4)), (0, (16, 3)), (1, (16, 3)), (1, (12, 4)), (2, (15,)), (3, (8,))])
+def test_weights_of_other_sizes_are_refused(place, shape):
+    """oneDNN's kernel is not given arrays beyond whose ends it would read, as torch's is for some of these."""
+    import mstorch as torch
+
+    weights = [torch.zeros(size) for size in ((16, 5), (16, 4), (16,), (16,))]
+    weights[place] = torch.zeros(shape)
+    x, state = torch.ones(7, 2, 5), (torch.zeros(1, 2, 4), torch.zeros(1, 2, 4))
+    with pytest.raises(RuntimeError):
+        torch.lstm(x, state, weights, True, 1, 0.0, False, False, False)

@@ -4,6 +4,7 @@ The gates are ordered input, forget, cell, output, as torch's weights (4H, F) ar
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from .primitive import (
     Layout,
     Primitive,
     copier,
+    expect,
     none,
     prepared,
     rows,
@@ -65,16 +67,30 @@ class _Weights:
             copy(array, weight)
 
 
-def _forward(sizes: Sizes, reverse: bool, kind: int) -> tuple[Descriptor, Primitive, _Weights, int]:
+def _layouts(sizes: Sizes) -> dict[int, Layout]:
+    """Return the layouts of the arguments by their numbers, in the library's order; the weights' are the kernel's choice."""
     steps, count, inputs, size = sizes
     x, state, y, bias = rows((steps, count, inputs)), rows((1, 1, count, size)), rows((steps, count, size)), rows((1, 1, 4, size))
-    weights = Layout((1, 1, inputs, 4, size)), Layout((1, 1, size, 4, size))
-    way = _REVERSE if reverse else _FORWARDS
-    arguments = (x, state, state, *weights, none(), none(), bias, y, state, state)
-    descriptor = Descriptor("lstm_forward", ENGINE, kind, way, *arguments, 0, None)
-    places: list[tuple[int, Any]] = [(SOURCE, x), (SECOND, state), (_CELL, state)]
-    places += [(place, descriptor.argument(place)) for place in (WEIGHTS, _RECURRENT)]
-    places += [(BIAS, bias), (RESULT, y), (_LAST, state), (_LAST_CELL, state)]
+    weights = {WEIGHTS: Layout((1, 1, inputs, 4, size)), _RECURRENT: Layout((1, 1, size, 4, size))}
+    return {SOURCE: x, SECOND: state, _CELL: state, **weights, BIAS: bias, RESULT: y, _LAST: state, _LAST_CELL: state}
+
+
+def _described(layouts: dict[int, Layout]) -> list[Any]:
+    """Return the layouts as a descriptor takes them: there are no peepholes and no projection."""
+    given = list(layouts.values())
+    return [*given[:5], none(), none(), *given[5:]]
+
+
+def _places(descriptor: Descriptor, layouts: dict[int, Layout], more: int = 0) -> list[tuple[int, Any]]:
+    """Return the arguments' numbers plus ``more``, with their layouts."""
+    chosen = (WEIGHTS, _RECURRENT)
+    return [(place + more, descriptor.argument(place + more) if place in chosen else own) for place, own in layouts.items()]
+
+
+def _forward(sizes: Sizes, reverse: bool, kind: int) -> tuple[Descriptor, Primitive, _Weights, int]:
+    layouts, way = _layouts(sizes), _REVERSE if reverse else _FORWARDS
+    descriptor = Descriptor("lstm_forward", ENGINE, kind, way, *_described(layouts), 0, None)
+    places = _places(descriptor, layouts)
     room = 0
     if kind == TRAINING:
         workspace = descriptor.argument(WORKSPACE)
@@ -84,20 +100,19 @@ def _forward(sizes: Sizes, reverse: bool, kind: int) -> tuple[Descriptor, Primit
 
 
 def _backward(sizes: Sizes, reverse: bool) -> tuple[Primitive, _Weights, _Weights]:
-    steps, count, inputs, size = sizes
-    x, state, y, bias = rows((steps, count, inputs)), rows((1, 1, count, size)), rows((steps, count, size)), rows((1, 1, 4, size))
-    weights = Layout((1, 1, inputs, 4, size)), Layout((1, 1, size, 4, size))
-    hint, way = prepared(_forward, sizes, reverse, TRAINING)[0], _REVERSE if reverse else _FORWARDS
-    both = (x, state, state, *weights, none(), none(), bias, y, state, state)
-    descriptor = Descriptor("lstm_backward", ENGINE, BACKWARD, way, *both, *both, 0, hint, None)
-    places: list[tuple[int, Any]] = []
-    for more in (0, _GRADIENT):
-        places += [(SOURCE + more, x), (SECOND + more, state), (_CELL + more, state)]
-        places += [(place + more, descriptor.argument(place + more)) for place in (WEIGHTS, _RECURRENT)]
-        places += [(BIAS + more, bias), (RESULT + more, y), (_LAST + more, state), (_LAST_CELL + more, state)]
-        if not more:
-            places.append((WORKSPACE, descriptor.argument(WORKSPACE)))
+    layouts, way = _layouts(sizes), _REVERSE if reverse else _FORWARDS
+    hint = prepared(_forward, sizes, reverse, TRAINING)[0]
+    descriptor = Descriptor("lstm_backward", ENGINE, BACKWARD, way, *_described(layouts), *_described(layouts), 0, hint, None)
+    workspace = (WORKSPACE, descriptor.argument(WORKSPACE))
+    places = [*_places(descriptor, layouts), workspace, *_places(descriptor, layouts, _GRADIENT)]
     return Primitive(descriptor, places), _Weights(descriptor, sizes, False), _Weights(descriptor, sizes, True)
+
+
+def _sizes(x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, bias: Array) -> Sizes:
+    (steps, count, inputs), size = x.shape, h.shape[1]
+    expect(h.shape == c.shape == (count, size) and w_ih.shape == (4 * size, inputs) and w_hh.shape == (4 * size, size))
+    expect(bias.shape == (4 * size,) and all(array.dtype.char == "f" for array in (x, h, c, w_ih, w_hh, bias)))
+    return steps, count, inputs, size
 
 
 def forward(
@@ -106,7 +121,7 @@ def forward(
     """Return the states of all steps (steps, N, H), the last state and cell (N, H), and what ``backward`` needs if it is ``trained``.
 
     x: (steps, N, F). h and c: (N, H). ``bias`` (4H) is the sum of torch's two."""
-    sizes = (*x.shape, h.shape[1])
+    sizes = _sizes(x, h, c, w_ih, w_hh, bias)
     _, kernel, weights, room = prepared(_forward, sizes, reverse, TRAINING if trained else INFERENCE)
     y = np.empty((*x.shape[:2], h.shape[1]), np.float32)
     last, cell = np.empty(h.shape, np.float32), np.empty(h.shape, np.float32)
@@ -120,13 +135,14 @@ def forward(
 
 
 def backward(
-    x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, bias: Array, reverse: bool, results: tuple[Array, Array, Array, Array],
-    gradients: tuple[Array, Array, Array],
+    x: Array, h: Array, c: Array, w_ih: Array, w_hh: Array, bias: Array, reverse: bool, results: Sequence[Array],
+    gradients: Sequence[Array],
 ) -> tuple[Array, ...]:  # fmt: skip
     """Return the gradients of x, h, c, both weights and the bias, from what ``forward`` returned and the gradients of its results."""
-    sizes = (*x.shape, h.shape[1])
+    sizes = _sizes(x, h, c, w_ih, w_hh, bias)
     kernel, weights, slopes = prepared(_backward, sizes, reverse)
     y, last, cell, workspace = results
+    expect(all(g.shape == own.shape and g.dtype.char == "f" for g, own in zip(gradients, results)) and len(y) == sizes[0])
     by_input = [np.empty(array.shape, np.float32) for array in (x, h, c)]
     by_packed = [np.zeros(length, np.float32) for length in slopes.lengths]  # the kernel adds to them
     by_bias = np.zeros(bias.shape, np.float32)

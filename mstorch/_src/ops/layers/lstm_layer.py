@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.host.lstm import USABLE, layer, layer_slopes
+from ...backend.host.lstm import FOUND, layer, layer_slopes
 from ...core.dtype import float32
 from ...core.modes import modes
 from ...core.tensor_base import TensorBase, array_of, is_tracked, tensor_of
@@ -40,10 +40,15 @@ class _Layer(Direction):
 def fits(x: TensorBase, batch_sizes: Sequence[int], state: Sequence[TensorBase], weights: Sequence[Any]) -> bool:
     """Return whether oneDNN computes a direction: float32 in host memory, sequences of equal length, no projection, nothing empty."""
     *parameters, w_hr = weights
-    if not USABLE or w_hr is not None or not batch_sizes[0] or any(size != batch_sizes[0] for size in batch_sizes):
+    if not FOUND or w_hr is not None or not batch_sizes[0] or any(size != batch_sizes[0] for size in batch_sizes):
         return False
     tensors = [x, *state, *(tensor for tensor in parameters if tensor is not None)]
-    return all(tensor._ms_dtype is float32 and 0 not in tensor._ms_shape for tensor in tensors) and in_one_piece(tensors)
+    if any(tensor._ms_dtype is not float32 or 0 in tensor._ms_shape for tensor in tensors) or not in_one_piece(tensors):
+        return False
+    gates, size = parameters[0]._ms_shape[0], state[0]._ms_shape[-1]
+    of_state, of_inputs, of_states = (batch_sizes[0], size), (gates, x._ms_shape[-1]), (gates, size)
+    wanted = [of_state, of_state, of_inputs, of_states, *[(gates,)] * (len(tensors) - 5)]
+    return gates == 4 * size and len(x._ms_shape) == 2 and [tensor._ms_shape for tensor in tensors[1:]] == wanted
 
 
 def run(
