@@ -53,7 +53,7 @@ _OPERATORS = {
         "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift lt le gt ge eq ne neg invert getitem setitem"
     ).split()
 }  # fmt: skip
-# Of torch's names that differ from those of the module operator
+# Python's names, in the module operator, of functions that torch calls otherwise
 _NAMED = {
     **{name: f"{word}_" if keyword.iskeyword(word) else word for word, name in OF_PYTHON.items() if word not in ("div", "pos")},
     "true_divide": "truediv", "negative": "neg",

@@ -4,8 +4,9 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
+from .._src.core.declared import declared
 from .._src.core.tensor_base import TensorBase
 from .._src.ops._operation import BY_TENSOR, BY_VALUES, IN_PLACE, record_of
 from .._src.ops.layers import dropout
@@ -16,7 +17,6 @@ from ._batched_loop import by_slices, expanded, looped, unmapped_error
 from ._batched_rules import bound, in_line, pointwise, pointwise_in_place, ruled, shifted
 
 Given = dict[str, Any]
-_Drawn = TypeVar("_Drawn", bound=Callable[..., Any])
 
 
 # Norms
@@ -337,16 +337,6 @@ _AT_ONCE: dict[str, Callable[[Op, tuple[Any, ...], dict[str, Any]], Tensor | Non
 _OF_CHANNELS = tuple(f"dropout{rank}d" for rank in (1, 2, 3))
 
 
-def _at_once(*names: str) -> Callable[[_Drawn], _Drawn]:
-    """Return a decorator that declares how the random functions of these names draw in one call."""
-
-    def decorate(function: _Drawn) -> _Drawn:
-        _AT_ONCE.update(dict.fromkeys(names, function))
-        return function
-
-    return decorate
-
-
 def _drawn_at_once(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Return what one call draws for all slices; None for a call whose numbers would not be torch's then."""
     if op.name in _AT_ONCE:
@@ -368,20 +358,20 @@ def _tensors_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[TensorBas
     return [value for value in (*args, *kwargs.values()) if isinstance(value, TensorBase)]
 
 
-@_at_once("rand", "randn")
+@declared(_AT_ONCE, "rand", "randn")
 def _of_size(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     size = args[0] if args and isinstance(args[0], (tuple, list)) else args or kwargs.pop("size", ())
     return batched(op((op.map.size, *size), **kwargs), 0, op.map)
 
 
-@_at_once("randint")
+@declared(_AT_ONCE, "randint")
 def _randint(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     bounds = [value for value in args if not isinstance(value, (tuple, list))]
     size = next((value for value in args if isinstance(value, (tuple, list))), None) or kwargs.pop("size", ())
     return batched(op(*bounds, (op.map.size, *size), **kwargs), 0, op.map)
 
 
-@_at_once("normal", "binomial")
+@declared(_AT_ONCE, "normal", "binomial")
 def _by_parameters(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Draw from distributions of which tensors are the parameters; ``normal`` of two numbers takes a size."""
     map, tensors = op.map, _tensors_of(args, kwargs)
@@ -396,7 +386,7 @@ def _by_parameters(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
     return batched(op(*values, **named), 0, map)
 
 
-@_at_once("multinomial")
+@declared(_AT_ONCE, "multinomial")
 def _multinomial(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     tensors = _tensors_of(args, kwargs)
     if len(tensors) != 1 or not args or len(tensors[0]._ms_shape) not in (1, 2):
@@ -408,7 +398,7 @@ def _multinomial(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tenso
     return batched(samples.reshape(*value._ms_shape[:2], -1), 0, op.map)
 
 
-@_at_once("gumbel_softmax")
+@declared(_AT_ONCE, "gumbel_softmax")
 def _gumbel_softmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     tensors = _tensors_of(args, kwargs)
     if len(tensors) != 1 or not args or not tensors[0]._ms_shape:
@@ -421,7 +411,7 @@ def _gumbel_softmax(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Te
     return batched(op(tensor.value, **{**named, "dim": place}), tensor.bdim, op.map)
 
 
-@_at_once(*_OF_CHANNELS)
+@declared(_AT_ONCE, *_OF_CHANNELS)
 def _channels(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
     """Apply dropout to whole channels of (C, *) or (N, C, *)."""
     if not _is_plain(args, kwargs):

@@ -16,6 +16,7 @@ from .._jit_internal import mode, states
 from .._src.aten.binding import NUMBERS_AS_TENSORS
 from .._src.aten.calling import unseen
 from .._src.core.above import above
+from .._src.core.declared import declared
 from .._src.core.trees import tree_flatten
 from .._tensor import Tensor
 from ..nn import Module
@@ -50,16 +51,6 @@ _FORMS: dict[str, Callable[..., Any]] = {}
 """Functions whose operator has another name, or its arguments in another order."""
 
 
-def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that declares how a function's call is written."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        _FORMS[name] = function
-        return function
-
-    return decorate
-
-
 def _convolved(rank: int, transposed: bool) -> Callable[..., Any]:
     def form(
         input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | Sequence[int] = 1,
@@ -92,7 +83,7 @@ def _transposed(rank: int) -> Callable[..., Any]:
     return turned
 
 
-@_form("batch_norm")
+@declared(_FORMS, "batch_norm")
 def _normalized(
     input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1,
@@ -101,7 +92,7 @@ def _normalized(
     return "batch_norm", (input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
-@_form("embedding")
+@declared(_FORMS, "embedding")
 def _embedded(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -109,19 +100,19 @@ def _embedded(
     return "embedding", (weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq, sparse)
 
 
-@_form("dropout")
+@declared(_FORMS, "dropout")
 def _dropped(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Any, ...]:
     return "dropout_" if inplace else "dropout", (input, p, training)
 
 
-@_form("layer_norm")
+@declared(_FORMS, "layer_norm")
 def _layer_normed(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Any, ...]:
     return "layer_norm", (input, list(normalized_shape), weight, bias, eps, True)
 
 
-@_form("group_norm")
+@declared(_FORMS, "group_norm")
 def _group_normed(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Any, ...]:

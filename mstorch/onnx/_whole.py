@@ -5,6 +5,7 @@ import inspect
 from typing import Any
 
 from .._src.core.above import above
+from .._src.core.declared import declared
 
 _BY_POSITION = {
     "lstm": "self hx params has_biases num_layers dropout train bidirectional batch_first",
@@ -42,16 +43,6 @@ def bound(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 _UNDER_OTHER_NAMES: dict[str, Any] = {}
 
 
-def _computes(name: str) -> Any:
-    """Return a decorator that declares a function with an operator's arguments, for an operator whose name is no public function's."""
-
-    def decorate(function: Any) -> Any:
-        _UNDER_OTHER_NAMES[name] = function
-        return function
-
-    return decorate
-
-
 def _resized(mode: str, corners: bool) -> Any:
     def resize(input: Any, output_size: Any, *rest: Any, **options: Any) -> Any:
         align = (rest[0] if rest else options.get("align_corners")) if corners else None
@@ -63,14 +54,14 @@ def _resized(mode: str, corners: bool) -> Any:
     return resize
 
 
-@_computes("grid_sampler")
-@_computes("grid_sampler_2d")
+@declared(_UNDER_OTHER_NAMES, "grid_sampler")
+@declared(_UNDER_OTHER_NAMES, "grid_sampler_2d")
 def _sampled(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
     return above.torch.nn.functional.grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
 
 
-@_computes("_convolution")
+@declared(_UNDER_OTHER_NAMES, "_convolution")
 def _convolved(*args: Any) -> Any:
     return above.torch.ops.aten.convolution.default(*args[:9])
 
@@ -82,12 +73,12 @@ for _mode, _rank in (("linear", 1), ("bilinear", 2), ("bicubic", 2), ("trilinear
     _UNDER_OTHER_NAMES[f"upsample_{_mode}{_rank}d"] = _resized(_mode, True)
 
 
-@_computes("unsafe_chunk")
+@declared(_UNDER_OTHER_NAMES, "unsafe_chunk")
 def _chunked(input: Any, chunks: int, dim: int = 0) -> Any:
     return input.chunk(chunks, dim)
 
 
-@_computes("unsafe_split")
+@declared(_UNDER_OTHER_NAMES, "unsafe_split")
 def _split(input: Any, size: int, dim: int = 0) -> Any:
     return input.split(size, dim)
 

@@ -24,26 +24,21 @@ DRAWS: dict[str, tuple[Callable[[str], Any], float, float]] = {}
 """Functions that draw numbers on a device, with the mean and the standard deviation of these."""
 
 
-def _draws(name: str, mean: float, deviation: float) -> Callable[[Callable[[str], Any]], None]:
-    """Return a decorator that enters a function that draws numbers."""
-
-    def enter(draw: Callable[[str], Any]) -> None:
-        DRAWS[name] = draw, mean, deviation
-
-    return enter
+def _draws(name: str, mean: float, deviation: float, draw: Callable[[str], Any]) -> None:
+    DRAWS[name] = draw, mean, deviation
 
 
-_draws("rand", 0.5, 12**-0.5)(lambda place: torch.rand(_COUNT, device=place))
-_draws("randn", 0.0, 1.0)(lambda place: torch.randn(_COUNT, device=place))
-_draws("normal_", 2.0, 3.0)(lambda place: torch.empty(_COUNT, device=place).normal_(2.0, 3.0))
-_draws("uniform_", 1.0, 4 * 12**-0.5)(lambda place: torch.empty(_COUNT, device=place).uniform_(-1, 3))
-_draws("randint", 4.5, (99 / 12) ** 0.5)(lambda place: torch.randint(0, 10, (_COUNT,), device=place).float())
-_draws("bernoulli", 0.3, 0.21**0.5)(lambda place: torch.full((_COUNT,), 0.3, device=place).bernoulli())
-_draws("dropout", 1.0, 3**-0.5)(lambda place: torch.nn.functional.dropout(torch.ones(_COUNT, device=place), 0.25))
-_draws("dropout of attention", 1.0, 3**-0.5)(lambda place: _kept_weights(0.25, place))
-_draws("exponential_", 0.5, 0.5)(lambda place: torch.empty(_COUNT, device=place).exponential_(2.0))
-_draws("randperm", 0.5, 12**-0.5)(lambda place: torch.randperm(_COUNT, device=place).float() / _COUNT)
-_draws("multinomial", 0.8, 0.4)(lambda place: torch.multinomial(torch.tensor([0.2, 0.8], device=place), _COUNT, True).float())
+_draws("rand", 0.5, 12**-0.5, lambda place: torch.rand(_COUNT, device=place))
+_draws("randn", 0.0, 1.0, lambda place: torch.randn(_COUNT, device=place))
+_draws("normal_", 2.0, 3.0, lambda place: torch.empty(_COUNT, device=place).normal_(2.0, 3.0))
+_draws("uniform_", 1.0, 4 * 12**-0.5, lambda place: torch.empty(_COUNT, device=place).uniform_(-1, 3))
+_draws("randint", 4.5, (99 / 12) ** 0.5, lambda place: torch.randint(0, 10, (_COUNT,), device=place).float())
+_draws("bernoulli", 0.3, 0.21**0.5, lambda place: torch.full((_COUNT,), 0.3, device=place).bernoulli())
+_draws("dropout", 1.0, 3**-0.5, lambda place: torch.nn.functional.dropout(torch.ones(_COUNT, device=place), 0.25))
+_draws("dropout of attention", 1.0, 3**-0.5, lambda place: _kept_weights(0.25, place))
+_draws("exponential_", 0.5, 0.5, lambda place: torch.empty(_COUNT, device=place).exponential_(2.0))
+_draws("randperm", 0.5, 12**-0.5, lambda place: torch.randperm(_COUNT, device=place).float() / _COUNT)
+_draws("multinomial", 0.8, 0.4, lambda place: torch.multinomial(torch.tensor([0.2, 0.8], device=place), _COUNT, True).float())
 
 
 def _drawn(draw: Callable[[str], Any], mean: float, deviation: float) -> str:

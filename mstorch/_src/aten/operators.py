@@ -1,4 +1,4 @@
-"""What calls below autograd use of an overload of an operator."""
+"""The members of an operator's overload that calls below autograd use."""
 from __future__ import annotations
 
 from typing import Any, Protocol

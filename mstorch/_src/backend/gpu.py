@@ -1,9 +1,8 @@
 """Kernel rows of GPUs; MindSpore's plugin runs the older primitives, so most are composed as on the CPU."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from ..quiet import quiet
 from .ascend._primitives import one
@@ -12,12 +11,23 @@ from .kernels.of_devices import COMPOSED, OPS
 from .kernels.sort import ops_argsort, ops_kth_index, ops_topk_indices
 from .primitives import run
 from .raw import Raw
-from .table import ALL, HOST, INTS, ROWS, Function, absent_on, define_on, from_arrays, leave_to_host, same_on, to_arrays
+from .table import (
+    ALL,
+    HOST,
+    INTS,
+    ROWS,
+    Function,
+    absent_on,
+    decorator_of,
+    define_on,
+    from_arrays,
+    leave_to_host,
+    same_on,
+    to_arrays,
+)
 
 same = partial(same_on, "GPU")
 absent = partial(absent_on, "GPU")
-
-_Kernel = TypeVar("_Kernel", bound=Function)
 
 
 def enter(op: str, function: Function | str) -> None:
@@ -25,14 +35,7 @@ def enter(op: str, function: Function | str) -> None:
     define_on("GPU", op, one(function) if isinstance(function, str) else function)
 
 
-def enters(op: str) -> Callable[[_Kernel], _Kernel]:
-    """Return a decorator that registers a function as the kernel of an operation."""
-
-    def decorate(function: _Kernel) -> _Kernel:
-        enter(op, function)
-        return function
-
-    return decorate
+enters = decorator_of(enter)
 
 
 same(

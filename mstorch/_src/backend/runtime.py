@@ -148,7 +148,7 @@ def _choose_host_without_gpu() -> None:
 
 _choose_host_without_gpu()
 if FAKE_DEVICE and mindspore.get_context("device_target") != "CPU":
-    # Where MindSpore has a device it would compute there, and the stand-in writes into memory that the host must share.
+    # Else MindSpore would compute on its device, where the stand-in's writes into host memory are not seen.
     mindspore.set_context(device_target="CPU")
 HOST_TARGET: str = mindspore.get_context("device_target")
 """MindSpore's actual device target, even if the CPU emulates a device."""

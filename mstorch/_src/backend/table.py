@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ VIA_SMALL_INT = {"uint8": "int32", "int8": "int32", "int16": "int32"}
 VIA_BOOL = {"bool": "uint8"}
 
 Function = Callable[..., Any]
+_Kernel = TypeVar("_Kernel", bound=Function)
 
 
 class Row:
@@ -93,6 +94,19 @@ def define_on(
     row.functions[device] = function
     row.dtypes[device] = frozenset(dtypes)
     row.via[device] = via or {}
+
+
+def decorator_of(enter: Callable[..., None]) -> Callable[..., Callable[[_Kernel], _Kernel]]:
+    """Return ``enters(op, …)``: a decorator that passes the function at which it stands to ``enter(op, function, …)``."""
+
+    def enters(op: str, *rest: Any, **named: Any) -> Callable[[_Kernel], _Kernel]:
+        def decorate(function: _Kernel) -> _Kernel:
+            enter(op, function, *rest, **named)
+            return function
+
+        return decorate
+
+    return enters
 
 
 def same_on(device: str, reason: str, *ops: str) -> None:

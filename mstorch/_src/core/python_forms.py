@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .call_forms import Parameter, refusal_of_one, signature_of
+from .refusals import bound_arguments
 
 _DROPOUT = "training: Bool"
 _UNPOOL = "indices: Tensor"
@@ -30,6 +31,7 @@ _BELOW = {
     "Tensor": {"unique": "sorted: Bool, return_inverse: Bool, return_counts: Bool, dim: Int | None"},
 }  # fmt: skip
 
+
 @functools.cache
 def _checked(room: str, name: str) -> tuple[Parameter, ...]:
     line = _BELOW.get(room, {}).get(name)
@@ -41,11 +43,8 @@ def refusal_below_python(room: str, name: str, function: Callable[..., Any], arg
     checked = _checked(room, name)
     if not checked:
         return None
-    try:
-        given = inspect.signature(function).bind(*args, **named).arguments
-    except TypeError:
-        return None
+    given = bound_arguments(inspect.signature(function), args, named) or {}
     for parameter in checked:
-        if parameter.name in given and (told := refusal_of_one(name, parameter, given[parameter.name])) is not None:
+        if parameter.name in given and (told := refusal_of_one(name, parameter, given[parameter.name][0])) is not None:
             return told
     return None

@@ -181,7 +181,7 @@ def explained(
         signature = inspect.signature(function)
     except ValueError:
         return None
-    given = _bound_arguments(signature, args, named)
+    given = bound_arguments(signature, args, named)
     if given is None and room == "Tensor" and in_python(room, last) and inspect.unwrap(function).__qualname__ == last:
         return TypeError(f"Tensor.{error}")
     if about(error) is NAMELESS:
@@ -202,14 +202,11 @@ def _of_a_missing_tensor(
     the ``error`` is about something else."""
     if isinstance(error.obj, TensorBase) or not hasattr(TensorBase, str(error.name)):
         return None
-    try:
-        parameters = inspect.signature(function).bind(*args, **named)
-    except TypeError:
-        return None
-    for place, (key, value) in enumerate(parameters.arguments.items()):
+    signature = inspect.signature(function)
+    for place, (key, (value, _)) in enumerate((bound_arguments(signature, args, named) or {}).items()):
         if value is error.obj:
             return TypeError(f"{last}(): argument '{key}' (position {place + 1}) must be Tensor, not {kind_of(value)}")
-        if parameters.signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL and len(value) == 1:
+        if signature.parameters[key].kind is inspect.Parameter.VAR_POSITIONAL and len(value) == 1:
             value = value[0]  # the tensors were given in a list
         for number, item in enumerate(value if isinstance(value, (list, tuple)) else (value,)):
             if item is error.obj:
@@ -228,7 +225,7 @@ def refusal_by_function_below(
     signature = inspect.signature(function)
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values()):
         return None  # Python takes tensors apart that are given in a list, as `meshgrid` and `atleast_2d` do
-    given = _bound_arguments(signature, args, named)
+    given = bound_arguments(signature, args, named)
     usual = () if given is None else [key for key, (value, usual) in given.items() if value is usual]
     return refusal_below(*called, given, frozenset(usual)) if given else None
 
@@ -240,7 +237,7 @@ def _of_a_text(name: str, signature: inspect.Signature, given: dict[str, tuple[A
     return None if wrong is None else f"{name}(): argument '{wrong}' must be a number or several, not str"
 
 
-def _bound_arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
+def bound_arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, tuple[Any, Any]] | None:
     """Return the arguments by name, each with its parameter's default; None if they do not fit the signature."""
     try:
         given = signature.bind(*args, **named).arguments

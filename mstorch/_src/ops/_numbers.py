@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,11 @@ def not_differentiable(function: str, **given: Any) -> None:
                 f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have "
                 "requires_grad True."
             )
+
+
+def numbers(value: Any, rank: int) -> tuple[Any, ...]:
+    """Return one value for each dimension, from one value or anything that can be iterated over."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
 def integer_fits(value: float, kind: dtype) -> bool:

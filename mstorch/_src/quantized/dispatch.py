@@ -10,6 +10,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ..backend.arrays import Number
 from ..core import determinism
+from ..core.declared import declared
 from ..core.dtype import dtype, float32, qint8
 from ..core.formats import memory_format
 from ..core.overriding import MAPPERS, Property, public_name
@@ -63,12 +64,7 @@ FORMS: dict[str, Callable[..., Any]] = {}
 
 def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that declares a function as the form of the function or method ``name``, and of torch's aliases of it."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        FORMS.update(dict.fromkeys((name, *aliases_of(name)), function))
-        return function
-
-    return decorate
+    return declared(FORMS, name, *aliases_of(name))
 
 
 def take(public: Callable[..., Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

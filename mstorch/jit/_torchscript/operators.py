@@ -9,6 +9,7 @@ from typing import Any
 from ... import ops
 from ..._library.registry import operators as registered
 from ..._src.aten.overloads import all_overloads
+from ..._src.core.declared import declared
 from ..._src.core.device import device
 from ..._src.core.generator import Generator
 from ..._src.core.modes import modes
@@ -257,53 +258,43 @@ OWN: dict[str, Operator] = {"is_grad_enabled": lambda: modes.grad}
 """Operators that torch's functions of the same names are not."""
 
 
-def _own(name: str) -> Callable[[Operator], Operator]:
-    """Return a decorator that declares a function as the operator of a name."""
-
-    def decorate(function: Operator) -> Operator:
-        OWN[name] = function
-        return function
-
-    return decorate
-
-
-@_own("tensor")
+@declared(OWN, "tensor")
 def _tensor(data: Any, *, dtype: int | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     kind = None if dtype is None else dtype_of(dtype)
     return tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-@_own("as_tensor")
+@declared(OWN, "as_tensor")
 def _as_tensor(data: Any, *, dtype: int | None = None, device: Any = None) -> Tensor:
     return as_tensor(data, dtype=None if dtype is None else dtype_of(dtype), device=device)
 
 
-@_own("Int")
+@declared(OWN, "Int")
 def _int(value: Any) -> int:
     return int(value.item()) if isinstance(value, Tensor) else int(value)
 
 
-@_own("Float")
+@declared(OWN, "Float")
 def _float(value: Any) -> float:
     return float(value.item()) if isinstance(value, Tensor) else float(value)
 
 
-@_own("Bool")
+@declared(OWN, "Bool")
 def _bool(value: Any) -> bool:
     return bool(value.item()) if isinstance(value, Tensor) else bool(value)
 
 
-@_own("Complex")
+@declared(OWN, "Complex")
 def _complex(*values: Any) -> complex:
     return complex(*(value.item() if isinstance(value, Tensor) else value for value in values))
 
 
-@_own("tolist")
+@declared(OWN, "tolist")
 def _to_list(value: Tensor, *_: Any) -> Any:
     return value.tolist()
 
 
-@_own("set_grad_enabled")
+@declared(OWN, "set_grad_enabled")
 def _set_grad(enabled: bool) -> None:
     modes.grad = enabled
 

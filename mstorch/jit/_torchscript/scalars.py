@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._src.aten.overloads import all_overloads
+from ..._src.core.declared import declared
 from ..._src.core.device import device
 from ..._tensor import Tensor
 
@@ -19,16 +20,6 @@ _OF_BOTH: dict[str, Operator] = {}
 """Operators on values without tensors and on containers, whose elements may be tensors."""
 OF_ALL: dict[str, Operator] = {}
 """Operators on values of any kind."""
-
-
-def _operator(name: str, operators: dict[str, Operator]) -> Callable[[Operator], Operator]:
-    """Return a decorator that declares a function as the operator of a name."""
-
-    def decorate(function: Operator) -> Operator:
-        operators[name] = function
-        return function
-
-    return decorate
 
 
 def _number(value: Any) -> bool:
@@ -81,7 +72,7 @@ def _real(function: Operator, of_complex: Operator | None = None) -> Operator:
     return apply
 
 
-@_operator("slice", _OF_BOTH)
+@declared(_OF_BOTH, "slice")
 def _slice(value: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return value[slice(start, end, step)]
 
@@ -113,17 +104,17 @@ def _delete(value: Any, key: Any) -> None:
     del value[key]
 
 
-@_operator("dict", _OF_BOTH)
+@declared(_OF_BOTH, "dict")
 def _dict_of(pairs: Sequence[Any] = ()) -> dict[Any, Any]:
     return dict(pairs)
 
 
-@_operator("copy", _OF_BOTH)
+@declared(_OF_BOTH, "copy")
 def _copied(value: Any) -> Any:
     return value.copy() if type(value) in (list, dict) else value
 
 
-@_operator("list", _OF_BOTH)
+@declared(_OF_BOTH, "list")
 def _listed(value: Any) -> list[Any]:
     return list(value)
 
@@ -143,7 +134,7 @@ def _chosen(choose: Operator) -> Operator:
     return apply
 
 
-@_operator("str", OF_ALL)
+@declared(OF_ALL, "str")
 def _text(value: Any) -> str:
     """Return a value's text as TorchScript's ``str`` and ``format`` write it."""
     if type(value) is list:
@@ -157,7 +148,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-@_operator("format", OF_ALL)
+@declared(OF_ALL, "format")
 def _format(template: str, *values: Any) -> str:
     parts = template.split("{}")
     if len(parts) - 1 > len(values):
@@ -168,7 +159,7 @@ def _format(template: str, *values: Any) -> str:
     return "".join(pieces)
 
 
-@_operator("percentFormat", OF_ALL)
+@declared(OF_ALL, "percentFormat")
 def _percent(template: str, *values: Any) -> str:
     values = values[0] if len(values) == 1 and type(values[0]) is tuple else values
     return template % tuple(values)
@@ -178,17 +169,17 @@ def _split(value: str, separator: str | None = None, most: int = -1) -> list[str
     return value.split(separator, most)
 
 
-@_operator("join", OF_ALL)
+@declared(OF_ALL, "join")
 def _join(separator: str, parts: list[str]) -> str:
     return separator.join(parts)
 
 
-@_operator("warn", OF_ALL)
+@declared(OF_ALL, "warn")
 def _warn(message: str, stacklevel: int = 2) -> None:
     warnings.warn(message, UserWarning, stacklevel=max(stacklevel, 1) + 3)
 
 
-@_operator("__is__", OF_ALL)
+@declared(OF_ALL, "__is__")
 def _is(a: Any, b: Any) -> bool:
     return a is b
 
@@ -201,7 +192,7 @@ def _derived(index: int, start: int, step: int) -> int:
     return start + index * step
 
 
-@_operator("popitem", _OF_BOTH)
+@declared(_OF_BOTH, "popitem")
 def _popped_item(value: dict[Any, Any]) -> Any:
     if not value:
         raise RuntimeError("popitem(): dictionary is empty")
@@ -230,7 +221,7 @@ def _shifted(left: bool) -> Operator:
     return apply
 
 
-@_operator("mul", _OF_BOTH)
+@declared(_OF_BOTH, "mul")
 def _times(a: Any, b: Any) -> Any:
     sized = a if type(a) in (list, str) else b if type(b) in (list, str) else None
     if sized is not None and len(sized) * max(a if sized is b else b, 0) > 1 << 28:
@@ -238,7 +229,7 @@ def _times(a: Any, b: Any) -> Any:
     return a * b
 
 
-@_operator("add_", _OF_BOTH)
+@declared(_OF_BOTH, "add_")
 def _grown(value: Any, more: Any) -> Any:
     if type(value) is not list:
         return value + more
@@ -246,19 +237,19 @@ def _grown(value: Any, more: Any) -> Any:
     return value
 
 
-_operator("append", _OF_BOTH)(lambda a, b: a.append(b) or a)
-_operator("extend", _OF_BOTH)(lambda a, b: a.extend(b))
-_operator("insert", _OF_BOTH)(lambda a, i, b: a.insert(i, b))
-_operator("clear", _OF_BOTH)(lambda a: a.clear())
-_operator("reverse", _OF_BOTH)(lambda a: a.reverse())
-_operator("keys", _OF_BOTH)(lambda a: list(a))
-_operator("values", _OF_BOTH)(lambda a: list(a.values()))
-_operator("items", _OF_BOTH)(lambda a: list(a.items()))
-_operator("get", _OF_BOTH)(lambda a, key, default=None: a.get(key, default))
-_operator("update", _OF_BOTH)(lambda a, b: a.update(b))
-_operator("setdefault", _OF_BOTH)(lambda a, key, item: a.setdefault(key, item))
-_operator("select", _OF_BOTH)(lambda a, i: a[i])
-_operator("add", _OF_BOTH)(lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b)
+declared(_OF_BOTH, "append")(lambda a, b: a.append(b) or a)
+declared(_OF_BOTH, "extend")(lambda a, b: a.extend(b))
+declared(_OF_BOTH, "insert")(lambda a, i, b: a.insert(i, b))
+declared(_OF_BOTH, "clear")(lambda a: a.clear())
+declared(_OF_BOTH, "reverse")(lambda a: a.reverse())
+declared(_OF_BOTH, "keys")(lambda a: list(a))
+declared(_OF_BOTH, "values")(lambda a: list(a.values()))
+declared(_OF_BOTH, "items")(lambda a: list(a.items()))
+declared(_OF_BOTH, "get")(lambda a, key, default=None: a.get(key, default))
+declared(_OF_BOTH, "update")(lambda a, b: a.update(b))
+declared(_OF_BOTH, "setdefault")(lambda a, key, item: a.setdefault(key, item))
+declared(_OF_BOTH, "select")(lambda a, i: a[i])
+declared(_OF_BOTH, "add")(lambda a, b, alpha=1: a + b if alpha == 1 else a + alpha * b)
 _NUMBERS = frozenset(("int", "float", "bool", "complex", "number", "Scalar"))
 
 
@@ -282,30 +273,30 @@ _OF_NUMBERS: dict[str, Operator] = {
 }  # fmt: skip
 
 
-_operator("floordiv", _OF_NUMBERS)(_zero_checked(operator.floordiv))
-_operator("floor_divide", _OF_NUMBERS)(_zero_checked(operator.floordiv))
-_operator("remainder", _OF_NUMBERS)(_zero_checked(operator.mod))
-_operator("fmod", _OF_NUMBERS)(_zero_checked(math.fmod))
-_operator("divmod", _OF_NUMBERS)(_zero_checked(divmod))
-_operator("div", _OF_NUMBERS)(_divide)
-_operator("pow", _OF_NUMBERS)(_power)
-_operator("round", _OF_NUMBERS)(_round)
-_operator("factorial", _OF_NUMBERS)(_factorial)
-_operator("__lshift__", _OF_NUMBERS)(_shifted(True))
-_operator("__rshift__", _OF_NUMBERS)(_shifted(False))
+declared(_OF_NUMBERS, "floordiv")(_zero_checked(operator.floordiv))
+declared(_OF_NUMBERS, "floor_divide")(_zero_checked(operator.floordiv))
+declared(_OF_NUMBERS, "remainder")(_zero_checked(operator.mod))
+declared(_OF_NUMBERS, "fmod")(_zero_checked(math.fmod))
+declared(_OF_NUMBERS, "divmod")(_zero_checked(divmod))
+declared(_OF_NUMBERS, "div")(_divide)
+declared(_OF_NUMBERS, "pow")(_power)
+declared(_OF_NUMBERS, "round")(_round)
+declared(_OF_NUMBERS, "factorial")(_factorial)
+declared(_OF_NUMBERS, "__lshift__")(_shifted(True))
+declared(_OF_NUMBERS, "__rshift__")(_shifted(False))
 
 
-@_operator("sub", _OF_NUMBERS)
+@declared(_OF_NUMBERS, "sub")
 def _difference(a: Any, b: Any, alpha: Any = 1) -> Any:
     return a - b if alpha == 1 else a - alpha * b
 
 
-@_operator("rsub", _OF_NUMBERS)
+@declared(_OF_NUMBERS, "rsub")
 def _difference_to(a: Any, b: Any, alpha: Any = 1) -> Any:
     return b - alpha * a
 
 
-@_operator("log", _OF_NUMBERS)
+@declared(_OF_NUMBERS, "log")
 def _logarithm(a: Any, *base: Any) -> Any:
     return math.log(a, *base) if base else _real(math.log, cmath.log)(a)
 
@@ -319,29 +310,29 @@ _OF_TEXTS: dict[str, Operator] = {
 PLAIN: dict[str, Operator] = {
     **_OF_NUMBERS, **_OF_TEXTS, **_OF_BOTH, **{function.__name__: function for function in (sum, any, all, ord, chr, hex, oct, bin, hash)},
 }  # fmt: skip
-_operator("angle", PLAIN)(lambda a: cmath.phase(a))
-_operator("polar", PLAIN)(cmath.rect)
-_operator("remove", PLAIN)(lambda a, b: a.remove(b))
-_operator("sort", PLAIN)(_sort)
-_operator("sorted", PLAIN)(lambda a, reverse=False: sorted(a, reverse=reverse))
-_operator("index", PLAIN)(lambda a, b, *where: a.index(b, *where))
-_operator("count", PLAIN)(lambda a, b, *where: a.count(b, *where))
-_operator("split", PLAIN)(_split)
-_operator("zfill", PLAIN)(lambda a, b: a.zfill(min(b, 1 << 20)))
-_operator("expandtabs", PLAIN)(lambda a, b=8: a.expandtabs(min(b, 1 << 10)))
-_operator("center", PLAIN)(lambda a, b, *c: a.center(min(b, 1 << 20), *c))
-_operator("ljust", PLAIN)(lambda a, b, *c: a.ljust(min(b, 1 << 20), *c))
-_operator("rjust", PLAIN)(lambda a, b, *c: a.rjust(min(b, 1 << 20), *c))
-_operator("__range_length", PLAIN)(lambda start, end, step: len(range(start, end, step)))
-_operator("__derive_index", PLAIN)(_derived)
-_operator("real", PLAIN)(lambda a: complex(a).real)
-_operator("imag", PLAIN)(lambda a: complex(a).imag)
-_operator("mathremainder", PLAIN)(math.remainder)
-_operator("Int", PLAIN)(int)
-_operator("Float", PLAIN)(float)
-_operator("Bool", PLAIN)(bool)
-_operator("Complex", PLAIN)(complex)
-_operator("item", PLAIN)(lambda a: a)
+declared(PLAIN, "angle")(lambda a: cmath.phase(a))
+declared(PLAIN, "polar")(cmath.rect)
+declared(PLAIN, "remove")(lambda a, b: a.remove(b))
+declared(PLAIN, "sort")(_sort)
+declared(PLAIN, "sorted")(lambda a, reverse=False: sorted(a, reverse=reverse))
+declared(PLAIN, "index")(lambda a, b, *where: a.index(b, *where))
+declared(PLAIN, "count")(lambda a, b, *where: a.count(b, *where))
+declared(PLAIN, "split")(_split)
+declared(PLAIN, "zfill")(lambda a, b: a.zfill(min(b, 1 << 20)))
+declared(PLAIN, "expandtabs")(lambda a, b=8: a.expandtabs(min(b, 1 << 10)))
+declared(PLAIN, "center")(lambda a, b, *c: a.center(min(b, 1 << 20), *c))
+declared(PLAIN, "ljust")(lambda a, b, *c: a.ljust(min(b, 1 << 20), *c))
+declared(PLAIN, "rjust")(lambda a, b, *c: a.rjust(min(b, 1 << 20), *c))
+declared(PLAIN, "__range_length")(lambda start, end, step: len(range(start, end, step)))
+declared(PLAIN, "__derive_index")(_derived)
+declared(PLAIN, "real")(lambda a: complex(a).real)
+declared(PLAIN, "imag")(lambda a: complex(a).imag)
+declared(PLAIN, "mathremainder")(math.remainder)
+declared(PLAIN, "Int")(int)
+declared(PLAIN, "Float")(float)
+declared(PLAIN, "Bool")(bool)
+declared(PLAIN, "Complex")(complex)
+declared(PLAIN, "item")(lambda a: a)
 # Operators on containers, whose elements may be tensors.
 OF_CONTAINERS: dict[str, Operator] = {
     **_OF_BOTH,
@@ -352,31 +343,31 @@ OF_CONTAINERS: dict[str, Operator] = {
     "pop": _pop,
     "__contains__": _contains,
 }
-_operator("len", OF_ALL)(lambda a: a.size(0) if isinstance(a, Tensor) else len(a))
-_operator("__isnot__", OF_ALL)(lambda a, b: a is not b)
-_operator("wait", OF_ALL)(lambda future: future.wait())
-_operator("dim", OF_ALL)(lambda a: a.dim())
-_operator("numel", OF_ALL)(lambda a: a.numel())
-_operator("IntImplicit", OF_ALL)(lambda a: int(a.item()))
-_operator("FloatImplicit", OF_ALL)(lambda a: float(a.item()))
-_operator("ScalarImplicit", OF_ALL)(lambda a: a.item())
-_operator("ComplexImplicit", OF_ALL)(lambda a: complex(a.item()))
-_operator("is_floating_point", OF_ALL)(lambda a: a.is_floating_point())
-_operator("is_complex", OF_ALL)(lambda a: a.is_complex())
-_operator("is_contiguous", OF_ALL)(lambda a: a.is_contiguous())
-_operator("get_device", OF_ALL)(lambda a: a.get_device())
-_operator("element_size", OF_ALL)(lambda a: a.element_size())
-_operator("device", OF_ALL)(lambda text, index=None: device(text) if index is None else device(text, index))
-_operator("requires_grad_", OF_ALL)(lambda a, flag=True: a.requires_grad_(flag))
-_operator("is_leaf", OF_ALL)(lambda a: a.is_leaf)
-_operator("storage_offset", OF_ALL)(lambda a: a.storage_offset())
-_operator("stride", OF_ALL)(lambda a, *dim: a.stride(*dim) if dim else list(a.stride()))
-_operator("size", OF_ALL)(lambda a, *dim: a.size(*dim) if dim else list(a.shape))
-_operator("sym_size", OF_ALL)(lambda a, dim: a.size(dim))
-_operator("Size", OF_ALL)(lambda a: list(a))
-_operator("cpu", OF_ALL)(lambda a: a.cpu())
-_operator("is_scripting", OF_ALL)(lambda: True)
-_operator("is_autocast_enabled", OF_ALL)(lambda: False)
-_operator("is_autocast_cpu_enabled", OF_ALL)(lambda: False)
+declared(OF_ALL, "len")(lambda a: a.size(0) if isinstance(a, Tensor) else len(a))
+declared(OF_ALL, "__isnot__")(lambda a, b: a is not b)
+declared(OF_ALL, "wait")(lambda future: future.wait())
+declared(OF_ALL, "dim")(lambda a: a.dim())
+declared(OF_ALL, "numel")(lambda a: a.numel())
+declared(OF_ALL, "IntImplicit")(lambda a: int(a.item()))
+declared(OF_ALL, "FloatImplicit")(lambda a: float(a.item()))
+declared(OF_ALL, "ScalarImplicit")(lambda a: a.item())
+declared(OF_ALL, "ComplexImplicit")(lambda a: complex(a.item()))
+declared(OF_ALL, "is_floating_point")(lambda a: a.is_floating_point())
+declared(OF_ALL, "is_complex")(lambda a: a.is_complex())
+declared(OF_ALL, "is_contiguous")(lambda a: a.is_contiguous())
+declared(OF_ALL, "get_device")(lambda a: a.get_device())
+declared(OF_ALL, "element_size")(lambda a: a.element_size())
+declared(OF_ALL, "device")(lambda text, index=None: device(text) if index is None else device(text, index))
+declared(OF_ALL, "requires_grad_")(lambda a, flag=True: a.requires_grad_(flag))
+declared(OF_ALL, "is_leaf")(lambda a: a.is_leaf)
+declared(OF_ALL, "storage_offset")(lambda a: a.storage_offset())
+declared(OF_ALL, "stride")(lambda a, *dim: a.stride(*dim) if dim else list(a.stride()))
+declared(OF_ALL, "size")(lambda a, *dim: a.size(*dim) if dim else list(a.shape))
+declared(OF_ALL, "sym_size")(lambda a, dim: a.size(dim))
+declared(OF_ALL, "Size")(lambda a: list(a))
+declared(OF_ALL, "cpu")(lambda a: a.cpu())
+declared(OF_ALL, "is_scripting")(lambda: True)
+declared(OF_ALL, "is_autocast_enabled")(lambda: False)
+declared(OF_ALL, "is_autocast_cpu_enabled")(lambda: False)
 text = _text
 least, greatest = _chosen(min), _chosen(max)

@@ -1,7 +1,6 @@
 """Helpers of layers: creating parameters and expanding an int to all dimensions."""
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..._src.core.above import above
@@ -18,11 +17,6 @@ def parameter(*size: int, device: device | str | int | None = None, dtype: dtype
 def parameter_of(value: float, *size: int, device: device | str | int | None = None, dtype: dtype | None = None) -> Parameter:
     """Return a parameter of ones or zeros."""
     return Parameter((above.torch.ones if value else above.torch.zeros)(size, device=device, dtype=dtype))
-
-
-def numbers(value: Any, rank: int) -> tuple[Any, ...]:
-    """Return a tuple with one value for each dimension."""
-    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
 
 
 _FACTORY_NAMES = ("device", "dtype", "memory_format")

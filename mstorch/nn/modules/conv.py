@@ -8,11 +8,12 @@ from typing import Any
 from ... import init
 from ..._src.core.device import device
 from ..._src.core.dtype import dtype
+from ..._src.ops._numbers import numbers
 from ..._tensor import Tensor
 from .. import functional as F
 from ..parameter import UninitializedParameter
 from ._looked_up import LookedUp
-from ._made import numbers, parameter
+from ._made import parameter
 from ._own_init import own_init
 from ._state import complete
 from .lazy import LazyModuleMixin

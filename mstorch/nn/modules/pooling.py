@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._src.ops._numbers import numbers
 from ..._tensor import Tensor
 from .. import functional as F
 from ._looked_up import LookedUp
-from ._made import numbers
 from ._own_init import own_init
 from ._state import complete
 from .module import Module

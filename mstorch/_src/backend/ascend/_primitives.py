@@ -1,17 +1,15 @@
 """Registers Ascend's kernels in the table: a function of raw tensors, or the name of a single primitive."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from ..device_memory import loses_digits
 from ..primitives import dense, primitive, run, watchers
 from ..raw import NAME_OF, Raw, raw_dtype
-from ..table import ALL, COMPLEX, HALVES, Function, absent_on, define_on, kernel, same_on
+from ..table import ALL, COMPLEX, HALVES, Function, absent_on, decorator_of, define_on, kernel, same_on
 from .documented import DOCUMENTED, PAGE_OF
-
-_Kernel = TypeVar("_Kernel", bound=Function)
 
 
 def rounds(x: Raw, *numbers: float) -> bool:
@@ -56,14 +54,7 @@ def enter(op: str, function: Function | str, dtypes: tuple[str, ...] = ALL, via:
     define_on("Ascend", op, one(function) if isinstance(function, str) else function, dtypes, via)
 
 
-def enters(op: str, dtypes: tuple[str, ...] = ALL) -> Callable[[_Kernel], _Kernel]:
-    """Return a decorator that registers a function as the Ascend kernel of an operation."""
-
-    def decorate(function: _Kernel) -> _Kernel:
-        enter(op, function, dtypes)
-        return function
-
-    return decorate
+enters = decorator_of(enter)
 
 
 def by_host(op: str, x: Raw, *args: Any) -> Any:

@@ -4,6 +4,7 @@ Two or three calls with longer rows, or one for each column, take a tenth to a h
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,12 @@ _LONGEST = 1 << 11  # number of elements of a row that NumPy's inner loop combin
 _FEWEST = 16  # rows
 _COLUMNS = 32
 _ROWS = 1 << 8
+
+
+@functools.lru_cache(maxsize=64)
+def starts_of_rows(count: int, length: int) -> Array:
+    """Return the places at which the rows of (count, length) begin."""
+    return np.arange(0, count * length, length)
 
 
 def reduced(function: Any, x: Array, axes: Sequence[int] | None, keepdims: bool = False) -> Array:

@@ -68,6 +68,9 @@ def exact(function: Any) -> Callable[[Array], Array]:
     return kernel
 
 
+exp, log = exact(np.exp), exact(np.log)
+
+
 def two(function: Any) -> Callable[[Array, Array], Array]:
     """Return a binary ufunc as a kernel; ``kernel.into(x, y, out)`` writes its result into an array of that shape and dtype."""
     of_large = quietly(function)

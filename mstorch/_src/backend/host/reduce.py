@@ -11,9 +11,9 @@ from ...quiet import quiet, silence
 from ..arrays import Array
 from ..halves import narrowed, widened
 from ..table import define_direct, define_host
-from ._folds import reduced
+from ._folds import reduced, starts_of_rows
 from ._sums import SERIAL, halves_along, sum_along
-from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, exact, number
+from ._ufunc import COMPLEX, FEW, FLOATS, HALF, INTS, exp, log, number
 from .namespace import over
 
 Dims = tuple[int, ...]
@@ -81,12 +81,9 @@ def numpy_log_sum_exp(x: Array, dims: Dims, keepdim: bool) -> Array:
     limits = np.finfo(x.dtype)
     with quiet():
         shift = np.minimum(np.maximum(largest, limits.min), limits.max)  # an infinite one would make NaN of equal infinities
-        found = np.asarray(_log(np.asarray(sum_along(_exp(x - shift), dims, keepdim, x.dtype))))
+        found = np.asarray(log(np.asarray(sum_along(exp(x - shift), dims, keepdim, x.dtype))))
         found += shift.reshape(found.shape)
     return found
-
-
-_exp, _log = exact(np.exp), exact(np.log)
 
 
 def _distances(x: Array, dims: Dims) -> Array:
@@ -134,7 +131,7 @@ def _extreme(function: np.ufunc, place: Callable[..., Any]) -> Callable[..., Any
                 return np.array(found, x.dtype)
         if dims == (x.ndim - 1,) and x.size >= _MANY and x.dtype.char in "fd" and x.flags.c_contiguous and x.shape[-1] >= _LONG:
             rows = x.reshape(-1, x.shape[-1])
-            largest = rows.take(place(rows, 1) + np.arange(0, x.size, rows.shape[1]))
+            largest = rows.take(place(rows, 1) + starts_of_rows(*rows.shape))
             if largest.all():
                 return largest.reshape((*x.shape[:-1], 1) if keepdim else x.shape[:-1])
         return reduced(function, x, dims, keepdim)

@@ -1,7 +1,6 @@
 """Softmax on the host."""
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 
@@ -15,8 +14,9 @@ from ..halves import BFLOAT16, narrowed, widened
 from ..onednn import rows
 from ..onednn.library import FOUND, FOUND_HALVES
 from ..table import define_host
+from ._folds import starts_of_rows
 from ._sums import sum_along
-from ._ufunc import FEW, FLOATS, HALF, exact
+from ._ufunc import FEW, FLOATS, HALF, exp, log
 
 
 def _shifted(x: Array, dim: int) -> Array:
@@ -76,7 +76,7 @@ def _small_slope(kind: int, y: Array, g: Array) -> Array:
             found = np.subtract(g, (g * y).dot(ones), order="C")
             found *= y
             return found
-        found = _exp(y)
+        found = exp(y)
         found *= g.dot(ones)
         return np.subtract(g, found, found)
 
@@ -112,9 +112,6 @@ def _in_rows(kernel: Callable[[Array, int], Array]) -> Callable[[Array, int], Ar
     return run
 
 
-_exp, _log = exact(np.exp), exact(np.log)
-
-
 def numpy_softmax(x: Array, dim: int) -> Array:
     """Return ``exp(x)`` divided by its sum along a dimension."""
     if not x.ndim:
@@ -124,7 +121,7 @@ def numpy_softmax(x: Array, dim: int) -> Array:
         return x.copy()
     with quiet():
         powers = _shifted(x, dim)
-        powers = np.exp(powers, out=powers) if x.size > FEW else _exp(powers)
+        powers = np.exp(powers, out=powers) if x.size > FEW else exp(powers)
         total = sum_along(powers, dim, True)
         if dim in (-1, x.ndim - 1):  # torch divides once in this case
             powers *= np.reciprocal(total)
@@ -142,7 +139,7 @@ def numpy_log_softmax(x: Array, dim: int) -> Array:
         return x.copy()
     with quiet():
         values = _shifted(x, dim)
-        values -= _log(sum_along(_exp(values), dim, True))
+        values -= log(sum_along(exp(values), dim, True))
     return values
 
 
@@ -159,7 +156,7 @@ def _logarithms(kind: int, x: Array, out: Array) -> None:
     rows.softmax(kind, x, out)
     # argmax takes a quarter of the time of max.
     largest = x.argmax(1)
-    largest += np.arange(0, x.size, x.shape[1])
+    largest += starts_of_rows(*x.shape)
     peaks = x.reshape(-1)[largest]
     with quiet():
         logarithms = np.log(out.reshape(-1)[largest])
@@ -170,18 +167,12 @@ def _logarithms(kind: int, x: Array, out: Array) -> None:
             out += logarithms[:, None]
 
 
-@functools.lru_cache(maxsize=64)
-def _starts(count: int, length: int) -> Array:
-    """Return the places at which the rows of (count, length) begin."""
-    return np.arange(0, count * length, length)
-
-
 def _below_largest(x: Array) -> tuple[Array, Array]:
     """Return the rows of a row-major float32 array less the largest number of each, as a matrix, and an empty column."""
     flat = x.reshape(-1, x.shape[-1])
     # argmax takes a fifth of the time of max.
     largest = flat.argmax(1)
-    largest += _starts(*flat.shape)
+    largest += starts_of_rows(*flat.shape)
     column = flat.take(largest)[:, None]
     return np.subtract(flat, column), column
 
@@ -250,7 +241,7 @@ def _softmax_of_halves(x: Array, dim: int) -> Array:
     if not x.size or dim in (-1, x.ndim - 1):
         return narrowed(softmax_of(wide, dim), x.dtype)
     with quiet():
-        powers = _exp(_shifted(wide, dim))
+        powers = exp(_shifted(wide, dim))
         total = sum_along(powers, dim, True)
         return narrowed(widened(narrowed(powers, x.dtype)) / total, x.dtype)
 

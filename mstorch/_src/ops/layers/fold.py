@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...backend.errors import not_for
@@ -11,6 +11,7 @@ from ...core.dtype import bool_
 from ...core.tensor_base import TensorBase
 from ...tape.windows import no_view
 from .._dispatch import call
+from .._numbers import numbers
 from ..shape import views
 
 PUBLIC_IN = "nn.functional"
@@ -20,14 +21,13 @@ _col2im = kernel("col2im")
 
 
 def _pair(value: int | list[Any] | tuple[TensorBase | int, ...]) -> tuple[int, int]:
-    numbers = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    return (numbers[0], numbers[0]) if len(numbers) == 1 else numbers
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    return (both[0], both[0]) if len(both) == 1 else both
 
 
 def _spread(value: Any) -> tuple[int, ...]:
     """Return the whole numbers of anything that can be iterated over, or one number twice."""
-    numbers = tuple(value) if isinstance(value, Iterable) else (value, value)
-    return tuple(map(operator.index, numbers))
+    return tuple(map(operator.index, numbers(value, 2)))
 
 
 def _blocks(

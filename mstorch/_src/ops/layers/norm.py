@@ -56,22 +56,14 @@ def _update(running: TensorBase, batch: TensorBase, factor: float, scale: float 
         write_result(running, call(_running, (running.detach(), batch), factor, scale))
 
 
-def _weight_or_ones(input: TensorBase, shape: tuple[int, ...], weight: TensorBase | None) -> TensorBase:
-    if weight is not None:
-        return weight
-    if in_arrays(input):
-        return tensor_of(_filled(1, shape, input._ms_dtype))
+def _or_filled(input: TensorBase, shape: tuple[int, ...], parameter: TensorBase | None, value: int) -> TensorBase:
+    """Return the parameter; without one, a tensor of ones or zeros on the input's device, to which nobody writes."""
+    if parameter is not None:
+        return parameter
     kind, place = input._ms_dtype, input.device
-    return kept(input, ("ones", shape, kind), lambda: ones(shape, dtype=kind, device=place))
-
-
-def _bias_or_zeros(input: TensorBase, shape: tuple[int, ...], bias: TensorBase | None) -> TensorBase:
-    if bias is not None:
-        return bias
     if in_arrays(input):
-        return tensor_of(_filled(0, shape, input._ms_dtype))
-    kind, place = input._ms_dtype, input.device
-    return kept(input, ("zeros", shape, kind), lambda: zeros(shape, dtype=kind, device=place))
+        return tensor_of(_filled(value, shape, kind))
+    return kept(input, (value, shape, kind), lambda: (ones if value else zeros)(shape, dtype=kind, device=place))
 
 
 @functools.lru_cache(maxsize=64)
@@ -138,7 +130,7 @@ def batch_norm(
     beside_singles = kind.itemsize == 2 and _beside_singles(input, weight, bias, running_mean, running_var)
     if beside_singles and not (training and _takes_as_it_is(input, weight, bias)):
         return _wide_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    weight, bias = _weight_or_ones(input, (channels,), weight), _bias_or_zeros(input, (channels,), bias)
+    weight, bias = _or_filled(input, (channels,), weight, 1), _or_filled(input, (channels,), bias, 0)
     if len(shape) < 2:
         return mul(input, 1)
     if not training:
@@ -207,7 +199,7 @@ def layer_norm(
         expect_parameters("LayerNormKernelImpl", input, weight, bias)
         if _beside_singles(input, weight, bias):
             return _wide_layer_norm(input, wanted, weight, bias, eps)
-        weight, bias = _weight_or_ones(input, wanted, weight), _bias_or_zeros(input, wanted, bias)
+        weight, bias = _or_filled(input, wanted, weight, 1), _or_filled(input, wanted, bias, 0)
     operands, begin = (input, weight, bias), len(shape) - len(wanted)
     if 0 not in shape and fused("layer_norm_parts", kind, input) and recording(operands):
         return call(_layer_norm_parts, operands, begin, eps)[0]  # also saves the statistics for the gradient kernel
@@ -310,7 +302,7 @@ def _normalises_groups(input: TensorBase, weight: TensorBase | None, bias: Tenso
 
 def _in_groups(input: TensorBase, groups: int, weight: TensorBase | None, bias: TensorBase | None, eps: float) -> TensorBase:
     channels = input._ms_shape[1:2]
-    operands = (input, _weight_or_ones(input, channels, weight), _bias_or_zeros(input, channels, bias))
+    operands = (input, _or_filled(input, channels, weight, 1), _or_filled(input, channels, bias, 0))
     normalised: TensorBase = apply(_group_norm_parts, input._ms_dtype, operands, (groups, eps))[0]
     return normalised
 
@@ -349,7 +341,7 @@ def instance_norm(
     if running_mean is running_var is None and input._ms_dtype.itemsize > 2 and _normalises_groups(input, weight, bias):
         return call_node(_in_groups(input, channels, weight, bias, eps), "ViewBackward0")
     flat = views.reshape(input, (1, n * channels, *shape[2:]))
-    unit, zero = _weight_or_ones(input, (n * channels,), None), _bias_or_zeros(input, (n * channels,), None)
+    unit, zero = _or_filled(input, (n * channels,), None, 1), _or_filled(input, (n * channels,), None, 0)
     y, batch_mean, batch_var = call(_train, (flat, unit, zero), eps)
     count = math.prod(input._ms_shape) // max(n * channels, 1)
     if running_mean is not None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ...tape.windows import no_view
 from .._autocast import FLOAT32_ON_CPU
 from .._dispatch import INTS, readable
 from .._named import node_called
+from .._numbers import numbers
 from .._operation import operation
 from ..indexing.scatter import scatter
 from ..memory.copying import contiguous
@@ -49,19 +50,14 @@ def _sizes(
     return tuple(size)
 
 
-def _each(value: Any, rank: int) -> tuple[Any, ...]:
-    """Return one number for each dimension, from one number or anything that can be iterated over."""
-    return tuple(value) if isinstance(value, Iterable) else (value,) * rank
-
-
 def max_unpool(
     rank: int, input: TensorBase, indices: TensorBase, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> TensorBase:
     """Return zeros with the input's values at the indices from max pooling."""
     determinism.refuse(f"max_unpooling{max(rank, 2)}d_forward_out")
-    kernel = _each(kernel_size, rank)
-    stride = kernel if stride is None else _each(stride, rank)
-    padding = _each(padding, rank)
+    kernel = numbers(kernel_size, rank)
+    stride = kernel if stride is None else numbers(stride, rank)
+    padding = numbers(padding, rank)
     shape = input._ms_shape
     sizes = _sizes(shape, kernel, stride, padding, output_size)
     if not INTS.issuperset(map(type, sizes)):

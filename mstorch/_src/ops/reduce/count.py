@@ -101,8 +101,9 @@ def unique(
         return _given(chosen, nowhere, nothing.clone(), return_inverse, return_counts)
     values, order = sort(flat, stable=flat._ms_dtype.is_integral)  # equal integers cannot be told apart
     if in_arrays(values, order):
-        parts = [tensor_of(part) for part in _unique_of_sorted(array_of(values), array_of(order), shape)]
-        return _given(refuse("Unique2Backward0", "_unique2", source, parts[0]), parts[1], parts[2], return_inverse, return_counts)
+        found, group, counts = map(tensor_of, _unique_of_sorted(array_of(values), array_of(order) if return_inverse else None))
+        chosen, inverse = refuse("Unique2Backward0", "_unique2", source, found), views.reshape(group, shape) if return_inverse else None
+        return _given(chosen, inverse, counts, return_inverse, return_counts)
     starts = _starts(views.slice_dim(values, 0, 1, count, 1) != views.slice_dim(values, 0, 0, count - 1, 1))
     places, group, lengths = _groups(starts, count)
     inverse = views.reshape(group.scatter(0, order, group), shape) if return_inverse else None
@@ -110,15 +111,16 @@ def unique(
     return _given(chosen, inverse, lengths, return_inverse, return_counts)
 
 
-def _unique_of_sorted(values: Array, order: Array, shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """Return the unique numbers of sorted ones, the place of each element among them, and their counts."""
+def _unique_of_sorted(values: Array, order: Array | None) -> tuple[Array, Array, Array]:
+    """Return the unique numbers of sorted ones, the place of each element among them (nothing without their order), and their counts."""
     changes = np.empty(len(values), np.bool_)
     changes[0] = True
     np.not_equal(values[1:], values[:-1], changes[1:])
     starts = np.flatnonzero(changes)
-    inverse = np.empty(len(values), np.int64)
-    inverse[order] = np.cumsum(changes, dtype=np.int64) - 1
-    return values[starts], inverse.reshape(shape), np.diff(starts, append=len(values)).astype(np.int64, copy=False)
+    inverse = np.empty(0 if order is None else len(values), np.int64)
+    if order is not None:
+        inverse[order] = np.cumsum(changes, dtype=np.int64) - 1
+    return values[starts], inverse, np.diff(starts, append=len(values)).astype(np.int64, copy=False)
 
 
 def _order_with_nan(rows: Array) -> Array:

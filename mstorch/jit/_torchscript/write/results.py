@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...._src.aten.overloads import all_overloads
+from ...._src.core.declared import declared
 from ...._src.core.schemas import Schema
 from ..scalars import PLAIN
 from ..types import TENSOR, Type, is_kind, part_of_dict
@@ -273,23 +274,13 @@ BUILTINS: dict[str, Type | None | _OfKinds] = {
 """Python's functions that a script may call: the type of their result, or the function that computes it from those of the arguments."""
 
 
-def _builtin(name: str) -> Callable[[_OfKinds], _OfKinds]:
-    """Return a decorator that declares a function as what computes the type of the result of one of Python's."""
-
-    def decorate(function: _OfKinds) -> _OfKinds:
-        BUILTINS[name] = function
-        return function
-
-    return decorate
-
-
-@_builtin("list")
+@declared(BUILTINS, "list")
 def _of_list(kinds: list[Type | None]) -> Type | None:
     item = of_turn(kinds[0]) if kinds else None
     return None if item is None else Type("List", (item,))
 
 
-@_builtin("dict")
+@declared(BUILTINS, "dict")
 def _of_dict(kinds: list[Type | None]) -> Type | None:
     if not kinds:
         return Type("Dict", (STR, TENSOR))
@@ -297,12 +288,12 @@ def _of_dict(kinds: list[Type | None]) -> Type | None:
     return Type("Dict", pairs.of) if is_kind(pairs, "Tuple") and len(pairs.of) == 2 else kinds[0]
 
 
-@_builtin("round")
+@declared(BUILTINS, "round")
 def _of_round(kinds: list[Type | None]) -> Type | None:
     return TENSOR if is_kind(kinds[0], "Tensor") else None
 
 
-@_builtin("sum")
+@declared(BUILTINS, "sum")
 def _of_sum(kinds: list[Type | None]) -> Type | None:
     first = kinds[0]
     if None in kinds or first is None:
@@ -310,16 +301,16 @@ def _of_sum(kinds: list[Type | None]) -> Type | None:
     return first.of[0] if first.of else TENSOR
 
 
-@_builtin("pow")
+@declared(BUILTINS, "pow")
 def _of_power(kinds: list[Type | None]) -> Type | None:
     if None in kinds:
         return None
     return TENSOR if any(is_kind(kind, "Tensor") for kind in kinds) else FLOAT
 
 
-@_builtin("abs")
-@_builtin("min")
-@_builtin("max")
+@declared(BUILTINS, "abs")
+@declared(BUILTINS, "min")
+@declared(BUILTINS, "max")
 def _of_same(kinds: list[Type | None]) -> Type | None:
     """Return the type of a number like the arguments, or like the items of the only one."""
     first = kinds[0]
